@@ -1,0 +1,119 @@
+package exec
+
+import (
+	"errors"
+
+	"github.com/wrapexec/wrap/argv"
+	"github.com/wrapexec/wrap/exec/cage"
+	"github.com/wrapexec/wrap/guard"
+)
+
+// parse makes the argv that will be executed and says what it means.
+func (r *run) parse() error {
+	r.argv = r.call.Argv
+	if r.call.Params != nil {
+		if r.overlay == nil {
+			return &CallError{argv.Quote(r.call.Argv[0]) + " has no overlay: its parameters are not known, give it an argv"}
+		}
+		rendered, err := argv.Render(&r.overlay.Command, r.call.Argv[1:], r.call.Params)
+		if err != nil {
+			return &CallError{argv.Escape(err.Error())}
+		}
+		r.argv = rendered
+		for i, a := range rendered {
+			if len(a) > maxArg {
+				return &CallError{"parameter " + argv.Quote(paramOf(r, i)) + " is too long for one argument"}
+			}
+		}
+	}
+	r.report.Argv = r.argv
+	var err error
+	if r.overlay == nil {
+		r.inv, err = argv.Unknown(r.argv)
+	} else {
+		r.inv, err = argv.Parse(&r.overlay.Command, r.argv)
+	}
+	if err != nil {
+		return &CallError{argv.Escape(err.Error())}
+	}
+	r.report.Tool.Module = r.inv.Module
+	return nil
+}
+
+// paramOf names the parameter that argument i was rendered from.
+func paramOf(r *run, i int) string {
+	inv, err := argv.Parse(&r.overlay.Command, r.argv)
+	if err != nil {
+		return ""
+	}
+	for _, s := range inv.Set {
+		if s.Arg == i || s.Arg == i-1 {
+			return s.Key
+		}
+	}
+	return ""
+}
+
+// unknownProfiles are the system paths of a cage with scope root.
+var unknownProfiles = []string{"base", "locale", "tz", "nss", "programs"}
+
+// decide asks the guard.
+func (r *run) decide() error {
+	var refusals []*guard.Refusal
+	for _, kv := range r.call.Env {
+		if ref := judgeEnv(kv, r.tool.Name, r.overlay); ref != nil {
+			refusals = append(refusals, ref)
+		}
+	}
+	names := unknownProfiles
+	if r.overlay != nil {
+		names = r.overlay.Profiles
+		if guard.ScopeOf(r.tool, r.inv) == guard.ScopeRoot {
+			names = append(append([]string{}, names...), unknownProfiles...)
+		}
+	}
+	if !r.call.SharedTmp {
+		var err error
+		if r.tmp, err = nameTmp(r.root.Path()); err != nil {
+			return &SetupError{"private temporary directory", err}
+		}
+	}
+	req := r.request()
+	req.Call, req.Tool, req.Tmp = r.inv, r.tool, r.tmp
+	req.Profiles = cage.Profiles(names, r.s.childHome())
+	d, err := guard.Decide(req)
+	r.decision = d
+	if d != nil {
+		r.describe(d)
+	}
+	if err != nil {
+		err = callOrRefused(err)
+		if re, ok := errors.AsType[*guard.RefusedError](err); ok {
+			re.Refusals = append(refusals, re.Refusals...)
+		}
+		return err
+	}
+	if len(refusals) > 0 {
+		return &guard.RefusedError{Refusals: refusals}
+	}
+	return nil
+}
+
+// describe copies the judgement into the report.
+func (r *run) describe(d *guard.Decision) {
+	r.report.Mode = modeName(d.Mode)
+	for _, v := range d.Operands {
+		o := OperandReport{
+			Arg: v.Arg, Text: v.Text, Kind: string(v.Kind), Resolved: v.Resolved, Exists: v.Exists, Role: string(v.Role),
+		}
+		if v.Kind == argv.Path || v.Kind == argv.Rev {
+			o.Face = v.Face.String()
+		}
+		r.report.Operands = append(r.report.Operands, o)
+	}
+	for _, l := range d.Layers {
+		r.report.Layers = append(r.report.Layers, LayerReport(l))
+	}
+	r.report.Notes = append(r.report.Notes, d.Notes...)
+	r.report.Cage = cageReport(&d.Cage, d.Enforced, d.Missing)
+}
