@@ -206,6 +206,9 @@ type run struct {
 }
 
 func (r *run) close() {
+	if r.log != nil {
+		r.log.Close()
+	}
 	if r.decision != nil {
 		r.decision.Close()
 	}

@@ -211,6 +211,9 @@ func (j *judge) resolve(text, shown string, v *argv.Value) ([]use, error) {
 	behind := whole
 	behind.effect &^= replacing
 	behind.face &^= argv.Rebind
+	if v.Face&argv.Rebind != 0 && behind.effect&(argv.Overwrite|argv.Attr) == 0 {
+		behind.effect = 0 // mv and its kin put the new thing in the link's place
+	}
 	if behind.effect == 0 {
 		behind.face &^= argv.Write
 	}

@@ -35,8 +35,6 @@ func verb(face argv.Face, effect argv.Effect) (does, do string) {
 		return "removes", "remove"
 	case face&argv.Write != 0:
 		return "writes", "write"
-	case face&argv.Rebind != 0:
-		return "replaces", "replace"
 	case effect&argv.HardLink != 0:
 		return "links", "link"
 	case face&argv.Rebind != 0:

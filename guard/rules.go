@@ -221,7 +221,7 @@ func (b *builder) hidden(f *path.File, all bool) []string {
 	var list []string
 	for i := range b.j.deny {
 		for _, p := range b.j.deny[i].paths {
-			if rest, ok := path.Beneath(p, f.Path); ok && rest != "" {
+			if path.Fold(p, f.Path) && len(p) > len(f.Path) {
 				list = append(list, p)
 			}
 		}

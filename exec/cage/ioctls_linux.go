@@ -27,7 +27,6 @@ var refusedIoctls = [...]commands{
 // asm-generic/ioctls.h.
 const (
 	figetbsz        = 2
-	fionbio         = 0x5421
 	fionclex        = 0x5450
 	fioasync        = 0x5452
 	fioqsize        = 0x5460

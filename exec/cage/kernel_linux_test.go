@@ -50,10 +50,12 @@ func newStage(t *testing.T, uid int, ops ...string) *stage {
 		must(os.Mkdir(dir, 0o755))
 	}
 	must(os.WriteFile(st.Outside+"/f", []byte("outside\n"), 0o644))
-	// A copy: a link would be the granted file.
-	bin, err := os.ReadFile(st.exe)
-	must(err)
-	must(os.WriteFile(st.Outside+"/self", bin, 0o755))
+	if slices.Contains(ops, "exec-ungranted") {
+		// A copy: a link would be the granted file.
+		bin, err := os.ReadFile(st.exe)
+		must(err)
+		must(os.WriteFile(st.Outside+"/self", bin, 0o755))
+	}
 	for _, op := range ops {
 		dir := filepath.Join(st.Dir, op)
 		must(os.MkdirAll(dir+"/d", 0o755))

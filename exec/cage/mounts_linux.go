@@ -25,8 +25,8 @@ type tree struct {
 // built from them are none the worse: Landlock knows files by inode.
 //
 // It does not protect against: a protected name that is absent now, over which
-// nothing can be bound; the directories that the target of a protected link
-// lies in; another mount of the same file system within a
+// nothing can be bound; the directories between a protected link's target and
+// the root being exchanged; another mount of the same file system within a
 // writable place.
 func privateView(places []place, protect []string, dirfd int) error {
 	wd, err := fdPath(dirfd)

@@ -201,6 +201,45 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestWords: every word of the sets means the bit that it names.
+func TestWords(t *testing.T) {
+	value := func(face, effect string) string {
+		return "tool = \"any\"\nvariant = \"gnu\"\nprobe = { args = [\"--version\"], contains = \"any\" }\n" +
+			"flags = [{ names = [\"-x\"], value = \"path\", face = \"" + face + "\", effect = \"" + effect + "\" }]\n"
+	}
+	for word, want := range map[string]argv.Effect{
+		"overwrite": argv.Overwrite, "replace": argv.Replace, "makedir": argv.MakeDir, "makelink": argv.MakeLink,
+		"hardlink": argv.HardLink, "remove": argv.Remove, "tree": argv.Tree, "attr": argv.Attr,
+	} {
+		o, err := decode.Overlay("any.toml", []byte(value("write", word)))
+		if err != nil || o.Command.Flags[0].Values[0].Effect != want {
+			t.Errorf("effect %q: %v, %v, want %v", word, o, err, want)
+		}
+	}
+	for word, want := range map[string]argv.Need{
+		"attr": argv.NeedAttr, "net": argv.NeedNet, "program": argv.NeedProgram, "long": argv.NeedLong,
+	} {
+		o, err := decode.Overlay("any.toml", []byte(strings.Replace(value("write", "attr"), "flags", "needs = [\""+word+"\"]\nflags", 1)))
+		if err != nil || o.Command.Needs != want {
+			t.Errorf("need %q: %v, %v, want %v", word, o, err, want)
+		}
+	}
+	for word, want := range map[string]argv.Grammar{"gnu": argv.GNU, "ordered": argv.Ordered, "find": argv.Find, "git": argv.Git} {
+		o, err := decode.Overlay("any.toml", []byte(strings.Replace(value("write", "attr"), "flags", "grammar = \""+word+"\"\nflags", 1)))
+		if err != nil || o.Command.Grammar != want {
+			t.Errorf("grammar %q: %v, %v, want %v", word, o, err, want)
+		}
+	}
+	for word, want := range map[string]argv.Digits{"whole": argv.DigitsWhole, "cluster": argv.DigitsCluster, "head": argv.DigitsHead, "tail": argv.DigitsTail} {
+		text := strings.Replace(value("write", "attr"), "value", "value = \"path\", key = \"x\", placeholder", 1)
+		text = strings.Replace(text, "placeholder = \"path\"", "placeholder = \"F\"", 1)
+		o, err := decode.Overlay("any.toml", []byte(strings.Replace(text, "flags", "dashes = \"x\"\ndigits = \""+word+"\"\nflags", 1)))
+		if err != nil || o.Command.Digits != want {
+			t.Errorf("digits %q: %v, %v, want %v", word, o, err, want)
+		}
+	}
+}
+
 // FuzzOverlay: whatever the text, there is an overlay that Check accepts or an
 // *Error, and no panic.
 func FuzzOverlay(f *testing.F) {
