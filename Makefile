@@ -4,8 +4,7 @@ TOOL  = $(GO) tool -modfile=tools.mod
 
 .PHONY: try build test lint generate bench cover clean
 
-# The main job on this repository's own files, and one refusal. The binaries
-# lie beneath the directory that wrap works in here, so a person names it.
+# The main job on this repository's own files, and one refusal.
 try: build
 	bin/wrap --readonly cat README.md
 	bin/wrap --readonly sort -o out.txt README.md; test $$? -eq 126

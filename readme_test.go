@@ -96,7 +96,7 @@ func (b block) run(t *testing.T, bin string) {
 	} else {
 		real = exampleHome(t)
 		cmd.Dir = filepath.Join(real, "project")
-		cmd.Env = []string{"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin", "HOME=" + real, "PWD=" + cmd.Dir, "LC_ALL=C.UTF-8", "TZ=UTC", "NO_COLOR=1"}
+		cmd.Env = []string{"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin", "HOME=" + real, "XDG_STATE_HOME=" + real + "/.local/state", "PWD=" + cmd.Dir, "LC_ALL=C.UTF-8", "TZ=UTC", "NO_COLOR=1"}
 	}
 	out, err := cmd.CombinedOutput()
 	outputs := strings.Split(string(out), mark)

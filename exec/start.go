@@ -49,7 +49,7 @@ func (r *run) spawn(ctx context.Context) error {
 	}
 	r.report.Verdict, r.report.Exit = Allowed, r.outcome.ExitCode()
 	if r.outcome.Kind == TimedOut {
-		r.note("timed out after " + c.Timeout.String() + ": it was ended, with all that it had started")
+		r.report.Error = "timed out after " + c.Timeout.String()
 	}
 	if res.survivors > 0 {
 		r.note("some processes of the call could not be ended")

@@ -14,17 +14,15 @@ package exec
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/wrapexec/wrap/argv"
 	"github.com/wrapexec/wrap/audit"
@@ -276,10 +274,9 @@ func (r *run) check() error {
 	return nil
 }
 
+// newID tells calls apart. It is no secret.
 func newID() string {
-	var b [8]byte
-	unix.Getrandom(b[:], 0) // never fails for so few bytes (getrandom(2))
-	return hex.EncodeToString(b[:])
+	return fmt.Sprintf("%016x", rand.Uint64())
 }
 
 // clip quotes s, shortened with the true length kept.
@@ -297,7 +294,7 @@ func (r *run) openRoot() (err error) {
 		name = "."
 	}
 	r.root, err = guard.OpenRoot(name, guard.RootOptions{
-		Named: r.call.Root != "", Homes: r.s.homes, Own: r.s.own(),
+		Named: r.call.Root != "", Homes: r.s.homes, Own: r.s.places(),
 	})
 	if err != nil {
 		return rootError(err)
@@ -323,16 +320,23 @@ func rootError(err error) error {
 	return &CallError{err.Error()}
 }
 
-// own is everything of wrap's own, which no grant opens.
-func (s *Supervisor) own() []string {
-	var own []string
+// places are wrap's own directories: what policy, state and caches lie in.
+func (s *Supervisor) places() []string {
+	places := []string{"/etc/wrap", "/usr/share/wrap"}
 	if s.stateDir != "" {
-		own = append(own, s.stateDir)
+		places = append(places, s.stateDir)
 	}
 	if s.home != "" {
-		own = append(own, filepath.Join(s.home, ".config/wrap"))
+		places = append(places, filepath.Join(s.home, ".config/wrap"))
 	}
-	own = append(own, "/etc/wrap", "/usr/share/wrap")
+	return places
+}
+
+// own is everything of wrap's own, which no grant opens: the places, and the
+// program. The program alone makes no root too wide: people build it where they
+// work.
+func (s *Supervisor) own() []string {
+	own := s.places()
 	if exe, err := os.Executable(); err == nil {
 		own = append(own, exe)
 	}

@@ -95,7 +95,7 @@ func TestLeftBehind(t *testing.T) {
 }
 
 // TestHoppers: processes that each start a successor in a session of its own
-// and exit, so that none is where it was seen.
+// and exit, so that none is where it was seen. TERM does nothing to them.
 func TestHoppers(t *testing.T) {
 	dir := t.TempDir()
 	stop := filepath.Join(dir, "stop")
@@ -108,7 +108,7 @@ func TestHoppers(t *testing.T) {
 		t.Run(end, func(t *testing.T) {
 			mark := mark(t)
 			out := launch(t, launchSpec{
-				Argv: []string{"/bin/sh", "-c", strings.Repeat("setsid sh "+script+" & ", 6) + end},
+				Argv: []string{"/bin/sh", "-c", `trap "" TERM; ` + strings.Repeat("setsid sh "+script+" & ", 6) + end},
 				Env:  testEnv(mark), Timeout: 400 * time.Millisecond, Grace: 100 * time.Millisecond,
 			})
 			if out.Survivors != 0 || (end == "exit 0") != (out.Outcome.Kind == Exited) {

@@ -274,7 +274,9 @@ func TestCageIsHeld(t *testing.T) {
 		{"sh a", CageDefault, Kernel{}, "tool.unknown", "add --cage auto"},
 		{"sh a", CageRequire, Kernel{}, "cage.unavailable", "add --cage auto"},
 		{"sh a", CageAuto, Kernel{}, "", ""},
-		{"sh a", CageOff, whole, "", ""},
+		{"sh a", CageOff, whole, "tool.unknown", "drop --cage off"},
+		{"sh a", CageOff, Kernel{}, "tool.unknown", "add --cage auto"},
+		{"cat a", CageOff, whole, "", ""},
 		{"cat a", CageDefault, Kernel{}, "", ""},
 		{"cat a", CageRequire, Kernel{}, "cage.unavailable", "add --cage auto"},
 		{"cat a", CageRequire, Kernel{Landlock: 5, Seccomp: true}, "", ""},
@@ -307,7 +309,7 @@ func TestTokens(t *testing.T) {
 	for _, tt := range []struct {
 		line string
 		held string // where the cage is whole
-		off  string // where there is none
+		off  string // where there is none, and that was accepted
 	}{
 		{"sh -c x", "", ""},
 		{"sh a", "", ""},
@@ -323,20 +325,17 @@ func TestTokens(t *testing.T) {
 		{"sh 12/34", "", ""},
 		{"sh " + strings.Repeat("n", 5000), "", ""},
 	} {
-		for _, mode := range []CageMode{CageDefault, CageOff} {
-			req := st.request(words(tt.line)...)
-			req.Cage = mode
-			want := tt.held
-			if mode == CageOff {
-				want = tt.off
-			}
-			if _, refs := decide(t, req); codes(refs) != want {
-				t.Errorf("%.40s, cage %d: %v, want %q", tt.line, mode, refs, want)
-			}
+		req := st.request(words(tt.line)...)
+		if _, refs := decide(t, req); codes(refs) != tt.held {
+			t.Errorf("%.40s: %v, want %q", tt.line, refs, tt.held)
+		}
+		req.Cage, req.Kernel = CageAuto, Kernel{}
+		if _, refs := decide(t, req); codes(refs) != tt.off {
+			t.Errorf("%.40s, not caged: %v, want %q", tt.line, refs, tt.off)
 		}
 	}
 	req := st.request("sh", "a")
-	req.Mode, req.Cage = ReadOnly, CageOff
+	req.Mode, req.Cage, req.Kernel = ReadOnly, CageAuto, Kernel{}
 	if _, refs := decide(t, req); codes(refs) != "mode.readonly" || !strings.Contains(refs[0].Message, "sh may change a") {
 		t.Errorf("an unknown use in a read-only call that nothing holds: %v", refs)
 	}

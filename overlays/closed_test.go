@@ -311,9 +311,15 @@ func TestClosedGit(t *testing.T) {
 					names["--"+w] = true
 				}
 			}
+			// Only the options that git's completion lists may be cut short.
+			whole := map[string]bool{}
 			if c != &o.Command {
-				for name := range strings.FieldsSeq(asks(t, dir, append(head, "--git-completion-helper-all")...)) {
-					names[strings.TrimSuffix(name, "=")] = true
+				for _, sub := range []string{c.Name, "diff"} {
+					for name := range strings.FieldsSeq(asks(t, dir, "git", sub, "--git-completion-helper-all")) {
+						if name = strings.TrimSuffix(name, "="); name != "--" && (sub == c.Name || c.Name != "status") {
+							names[name], whole[name] = true, true
+						}
+					}
 				}
 			}
 			want := spelt(c)
@@ -333,7 +339,7 @@ func TestClosedGit(t *testing.T) {
 				if name == "--" || name == "--end-of-options" || name == "--help" || name == "-h" {
 					continue // the last two print at length and run others
 				}
-				if arity := gitArity(t, dir, head, name); arity != "" && (want[name] != "" || !shortened(name, want)) {
+				if arity := gitArity(t, dir, head, name); arity != "" && (want[name] != "" || !shortened(name, whole)) {
 					got[name] = arity
 				}
 			}
@@ -347,11 +353,18 @@ func TestClosedGit(t *testing.T) {
 	}
 }
 
-// shortened reports whether name is a described option cut short, which git
-// accepts and we do not explain.
-func shortened(name string, want map[string]string) bool {
-	for full := range want {
-		if strings.HasPrefix(full, name) || strings.HasPrefix(strings.Replace(full, "--", "--no-", 1), name) && strings.HasPrefix(name, "--no-") {
+// shortened reports whether name is one of the options in whole, or its
+// opposite, cut short: git accepts that, and we do not explain it.
+func shortened(name string, whole map[string]bool) bool {
+	if whole[name] {
+		return false
+	}
+	for full := range whole {
+		rest, _ := strings.CutPrefix(full, "--")
+		if strings.HasPrefix(full, name) || strings.HasPrefix("--no-"+rest, name) {
+			return true
+		}
+		if rest, ok := strings.CutPrefix(rest, "no-"); ok && strings.HasPrefix("--"+rest, name) {
 			return true
 		}
 	}

@@ -957,6 +957,9 @@ var gitGit = Overlay{
 					{Names: []string{"--diff-filter"}, Doc: "Choose kinds of change", Values: []argv.Value{
 						{Kind: "string", Name: "LETTERS"},
 					}},
+					{Names: []string{"--output"}, Doc: "Print to FILE", Values: []argv.Value{
+						{Kind: "path", Name: "FILE", Face: argv.Write, Effect: argv.Overwrite},
+					}},
 					{Names: []string{"-z"}, Doc: "Print NUL behind names"},
 					{Names: []string{"-c"}, Key: "combined", Doc: "Print a combined diff of a merge"},
 					{Names: []string{"--cc"}, Doc: "Print a dense combined diff of a merge"},
@@ -1368,6 +1371,9 @@ var gitGit = Overlay{
 					{Names: []string{"--diff-filter"}, Doc: "Choose kinds of change", Values: []argv.Value{
 						{Kind: "string", Name: "LETTERS"},
 					}},
+					{Names: []string{"--output"}, Doc: "Print to FILE", Values: []argv.Value{
+						{Kind: "path", Name: "FILE", Face: argv.Write, Effect: argv.Overwrite},
+					}},
 					{Names: []string{"-z"}, Doc: "Print NUL behind names"},
 					{Names: []string{"-c"}, Key: "combined", Doc: "Print a combined diff of a merge"},
 					{Names: []string{"--cc"}, Doc: "Print a dense combined diff of a merge"},
@@ -1778,6 +1784,9 @@ var gitGit = Overlay{
 					}},
 					{Names: []string{"--diff-filter"}, Doc: "Choose kinds of change", Values: []argv.Value{
 						{Kind: "string", Name: "LETTERS"},
+					}},
+					{Names: []string{"--output"}, Doc: "Print to FILE", Values: []argv.Value{
+						{Kind: "path", Name: "FILE", Face: argv.Write, Effect: argv.Overwrite},
 					}},
 					{Names: []string{"-z"}, Doc: "Print NUL behind names"},
 					{Names: []string{"-c"}, Key: "combined", Doc: "Print a combined diff of a merge"},

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/lmittmann/tint"
-	"golang.org/x/sys/unix"
 
 	"github.com/wrapexec/wrap/argv"
 	"github.com/wrapexec/wrap/exec"
@@ -115,8 +114,8 @@ func colored(f *os.File) bool {
 	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // messages writes wrap's own lines: one each, escaped by whoever made them.
@@ -152,6 +151,8 @@ func (m *messages) report(r *exec.Report, err error) {
 		}
 	case err != nil:
 		m.line("", err.Error())
+	case r.Error != "":
+		m.line("", r.Error)
 	}
 	if m.quiet {
 		return

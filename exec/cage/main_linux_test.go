@@ -25,6 +25,8 @@ import (
 const (
 	modeEnv = "WRAP_CAGE_TEST"
 	specEnv = "WRAP_CAGE_SPEC"
+	// A program with the race detector in it sleeps for a second at its end.
+	raceEnv = "GORACE=atexit_sleep_ms=0"
 )
 
 func TestMain(m *testing.M) {
@@ -134,7 +136,7 @@ func run(t *testing.T, exe string, uid int, s *spec, stdin *os.File, mode string
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(exe)
-	cmd.Env = []string{modeEnv + "=" + mode, specEnv + "=" + string(enc)}
+	cmd.Env = []string{modeEnv + "=" + mode, specEnv + "=" + string(enc), raceEnv}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", &stdout, &stderr
 	if stdin != nil {
 		cmd.Stdin = stdin
@@ -145,8 +147,10 @@ func run(t *testing.T, exe string, uid int, s *spec, stdin *os.File, mode string
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s as %d: %v\n%s%s", mode, uid, err, stdout.Bytes(), stderr.Bytes())
 	}
-	if stderr.Len() > 0 {
-		t.Errorf("%s as %d said on stderr: %s", mode, uid, stderr.Bytes())
+	// A program that counts coverage says so, caged or not, at its end.
+	said := strings.ReplaceAll(stderr.String(), "warning: GOCOVERDIR not set, no coverage data emitted\n", "")
+	if said != "" {
+		t.Errorf("%s as %d said on stderr: %s", mode, uid, said)
 	}
 	return stdout.String()
 }
@@ -228,7 +232,7 @@ func child(s *spec, handles []int, dir int) error {
 	if err != nil {
 		return err
 	}
-	env := []string{modeEnv + "=operate", specEnv + "=" + os.Getenv(specEnv)}
+	env := []string{modeEnv + "=operate", specEnv + "=" + os.Getenv(specEnv), raceEnv}
 	if s.Cage != nil {
 		if err := confine(s.Cage, handles, dir, s.Kernel); err != nil {
 			return err

@@ -523,7 +523,7 @@ func hello(path string) error {
 		}
 	}
 	cmd := exec.Command(path)
-	cmd.Env = []string{modeEnv + "=hello"}
+	cmd.Env = []string{modeEnv + "=hello", raceEnv}
 	out, err := cmd.Output()
 	if err == nil && string(out) != "hello\n" {
 		return errWrong
