@@ -49,7 +49,7 @@ func (spec *spawnSpec) run(ctx context.Context, lim limits) (*result, error) {
 	}
 	r.close()
 	if err != nil {
-		res.outcome = err.(*spawnError).outcome() //nolint:errorlint // made here
+		res.outcome = err.(*spawnError).outcome() // start and finish make no other
 	}
 	res.outcome.DurationMS = time.Since(began).Milliseconds()
 	return res, err

@@ -184,11 +184,6 @@ func (r *run) detail(rec *audit.Record) {
 	rec.Notes = rep.Notes
 }
 
-// beneathRoot reports whether the program lies where the call may write.
-func (r *run) beneathRoot() bool {
-	return r.file != nil && beneath(r.file.Real, r.root.Path())
-}
-
 // admit asks the breaker, after the guard: a refused call never takes the probe.
 func (r *run) admit() error {
 	if r.call.NoBreaker || r.s.stateErr != nil {

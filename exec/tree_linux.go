@@ -41,6 +41,9 @@ type tree struct {
 	members []*member
 	// left counts the members that were there when the child had ended.
 	left int
+	// moving: the last find met a process that was gone when it was to be
+	// adopted. It may have a successor that was in no list yet.
+	moving bool
 }
 
 // member is a process of the tree other than the child.
@@ -144,14 +147,22 @@ func statOf(pid int) (s stat, err error) {
 
 // find looks for processes that are not known yet, makes them members and
 // returns them, parents before their children.
+//
+// With a subreaper, a find after the child's end that leaves no members and
+// sets moving to false proves that the tree is at its end: every living
+// descendant has a living ancestor that is our own child, so there was a moment
+// at which there was none.
 func (t *tree) find() (fresh []*member) {
 	t.bury()
+	t.moving = false
 	visit := func(pid, parent int) {
 		if pid == t.p.pid || t.known(pid) {
 			return
 		}
 		if m := adopt(pid, parent); m != nil {
 			t.members, fresh = append(t.members, m), append(fresh, m)
+		} else {
+			t.moving = true
 		}
 	}
 	ended := t.p.hasExited() // asked first: what it leaves has come to us by then
@@ -204,9 +215,9 @@ func adopt(pid, parent int) *member {
 	}
 	s, err := statOf(pid)
 	self := os.Getpid()
-	if err == nil && (s.ppid == parent || s.ppid == self) && s.state != 'Z' && s.state != 'X' &&
-		unix.PidfdSendSignal(fd, 0, nil, 0) != unix.ESRCH {
-		// It is alive after the stat, so the stat was its own.
+	if err == nil && (s.ppid == parent || s.ppid == self) && !dead(fd, 0) {
+		// It is alive after the stat, so the stat was its own. (State Z would not
+		// mean dead: it is the first thread's, and others may go on.)
 		return &member{pid: pid, fd: fd}
 	}
 	reapOrphan(fd)
@@ -294,7 +305,11 @@ func (t *tree) settle(deadline time.Time, hurry func() bool) (left, survivors in
 	t.bury()
 	t.left = len(t.members)
 	t.find()
-	for len(t.members) > 0 {
+	for len(t.members) > 0 || t.moving {
+		if !time.Now().Before(deadline) || hurry() {
+			survivors = t.kill()
+			return t.left, survivors
+		}
 		t.terminate()
 		for t.bury(); len(t.members) > 0; t.bury() {
 			if !time.Now().Before(deadline) || hurry() {
@@ -382,12 +397,12 @@ func (t *tree) kill() (survivors int) {
 			<-t.p.exited // the thread is about to say so
 		}
 		fresh := t.find()
-		if ended && len(fresh) == 0 && len(t.members) == 0 {
+		if ended && len(fresh) == 0 && len(t.members) == 0 && !t.moving {
 			return 0
 		}
 		if !time.Now().Before(end) {
 			survivors = len(t.members)
-			if !ended {
+			if !ended || (survivors == 0 && t.moving) {
 				survivors++
 			}
 			return survivors
@@ -404,7 +419,7 @@ func (t *tree) freeze() {
 	}
 	for range freezes {
 		fresh := t.find()
-		if len(fresh) == 0 {
+		if len(fresh) == 0 && !t.moving {
 			return
 		}
 		for _, m := range fresh {

@@ -171,16 +171,11 @@ func newJudge(req *Request) (*judge, error) {
 	}
 	j.regions = path.Regions{Homes: both(req.Policy.Homes), Own: both(req.Policy.Own), Root: root.Path}
 	for _, g := range req.Policy.Grants {
-		what := g.Source + " " + argv.Quote(g.Path)
-		if g.Path == "" {
-			return nil, &PolicyError{what, errNoPath}
-		}
-		f, err := path.OpenDir(g.Path)
+		opened, err := newGrant(g)
 		if err != nil {
-			return nil, &PolicyError{what, err}
+			return nil, &PolicyError{g.Source + " " + argv.Quote(g.Path), err}
 		}
-		j.grants = append(j.grants, grant{f.Path, g.Faces})
-		f.Close()
+		j.grants = append(j.grants, opened)
 	}
 	for _, text := range req.Policy.Deny {
 		d, err := newDenial(text)
@@ -195,6 +190,19 @@ func newJudge(req *Request) (*judge, error) {
 		j.deny = append(j.deny, d)
 	}
 	return j, nil
+}
+
+// newGrant finds what the grant opens: where its path leads, not a link.
+func newGrant(g Grant) (grant, error) {
+	if g.Path == "" {
+		return grant{}, errNoPath
+	}
+	f, err := path.OpenDir(g.Path)
+	if err != nil {
+		return grant{}, err
+	}
+	defer f.Close()
+	return grant{f.Path, g.Faces}, nil
 }
 
 func newDenial(text string) (denial, error) {

@@ -450,17 +450,16 @@ func (j *judge) outside(op *argv.Operand, u *use, role path.Role) *Refusal {
 		return ref
 	}
 	p := u.file.Path
-	ro, rw := grant{p, argv.Read}, grant{p, anyUse}
-	drop := "drop --readonly and add --rw " + argv.Quote(p)
+	ro, rw := j.with(p, argv.Read), j.with(p, anyUse)
 	for _, try := range []struct {
 		change string
 		with   judge
 	}{
-		{"add --ro " + argv.Quote(p), j.with(ro)},
-		{"add --rw " + argv.Quote(p), j.with(rw)},
-		{drop, j.with(rw).writing()},
+		{"add --ro " + argv.Quote(p), ro},
+		{"add --rw " + argv.Quote(p), rw},
+		{"drop --readonly and add --rw " + argv.Quote(p), rw.writing()},
 	} {
-		if try.with.admits(op) {
+		if try.with.refusal(op) == nil {
 			ref.Remedy = &Remedy{Kind: "flag", Who: "caller", Change: try.change, Message: try.change}
 			break
 		}
@@ -474,7 +473,12 @@ func (j *judge) readOnlyRefusal(op *argv.Operand, u *use, role path.Role) *Refus
 		tail = ", and " + j.tool + " is only let read"
 	}
 	ref := j.refuse(op, u, CodeReadOnly, "ReadOnly", role, tail)
-	if !j.trial && j.writing().admits(op) {
+	if j.trial || j.forced {
+		return ref
+	}
+	w := j.writing()
+	left := w.refusal(op)
+	if left == nil {
 		_, do := verb(u.face, u.effect)
 		where := j.root.Path
 		if _, ok := path.Beneath(u.file.Path, where); !ok {
@@ -484,14 +488,33 @@ func (j *judge) readOnlyRefusal(op *argv.Operand, u *use, role path.Role) *Refus
 			Kind: "flag", Who: "caller", Change: "drop --readonly",
 			Message: "drop --readonly to let " + j.tool + " " + do + " inside " + argv.Quote(where),
 		}
+		return ref
+	}
+	// The file behind a link that would be replaced may lie outside.
+	for _, faces := range []argv.Face{argv.Read, anyUse} {
+		more := w.with(left.Path, faces)
+		if more.refusal(op) == nil {
+			change := "drop --readonly and add " + flagFor(faces) + " " + argv.Quote(left.Path)
+			ref.Remedy = &Remedy{Kind: "flag", Who: "caller", Change: change, Message: change}
+			break
+		}
 	}
 	return ref
 }
 
-// with is j with a further grant.
-func (j *judge) with(g grant) judge {
+func flagFor(faces argv.Face) string {
+	if faces == argv.Read {
+		return "--ro"
+	}
+	return "--rw"
+}
+
+// with is j with a further grant, of what p leads to, as a flag would give it.
+func (j *judge) with(p string, faces argv.Face) judge {
 	c := *j
-	c.grants = append(slices.Clip(c.grants), g)
+	if g, err := newGrant(Grant{Path: p, Faces: faces}); err == nil {
+		c.grants = append(slices.Clip(c.grants), g)
+	}
 	return c
 }
 
@@ -501,12 +524,13 @@ func (j judge) writing() judge {
 	return j
 }
 
-// admits is whether the operand is not refused under j.
-func (j judge) admits(op *argv.Operand) bool {
+// refusal is why the operand is refused under j, without a remedy, or nil. It
+// is for trying one.
+func (j judge) refusal(op *argv.Operand) *Refusal {
 	j.trial = true
 	_, uses, ref := j.operand(op)
 	closeUses(uses)
-	return ref == nil
+	return ref
 }
 
 func closeUses(uses []use) {

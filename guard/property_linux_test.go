@@ -17,7 +17,7 @@ import (
 // places are one of each region, and more.
 var places = []string{
 	"a", "gone", "d", "d/b", "d/gone", "link", "linkd", "dangling", "linkout", "out/../a", "hard", ".", ".git/config", ".envrc", ".ssh/id",
-	"R/w/a", "R/out", "R/outdir", "R/outdir/f", "R/outdir/gone", "../out", "R/home", "R/home/.ssh/id", "R/home/.bashrc", "R/home/.config", "R/home/x",
+	"R/w/a", "R/out", "R/outdir", "R/outdir/f", "R/outdir/gone", "../out", "../outlink", "R/home", "R/home/.ssh/id", "R/home/.bashrc", "R/home/.config", "R/home/x",
 	"R/own/x", "R/denied/x", "R/denied", "R/tmp/x", "/etc/passwd", "/etc/shadow", "/usr/share", "/usr/bin/env", "/proc/uptime", "/dev/null", "/dev/mem",
 	"/proc/self/exe", "/", "/tmp", "/srv/gone", "-", "loop", "",
 }
@@ -39,7 +39,7 @@ var uses = []argv.Value{
 
 func propertyStage(t testing.TB) *stage {
 	return newStage(t, "out", "outdir/f", "home/.ssh/id", "home/.bashrc", "home/x", "home/.config/", "own/x", "denied/x", "tmp/", "hardout",
-		"w/a", "w/d/b", "w/link -> a", "w/linkd -> d", "w/dangling -> gone", "w/linkout -> ../out", "w/hard => R/hardout", "w/out/", "w/loop -> loop")
+		"w/a", "w/d/b", "w/link -> a", "w/linkd -> d", "w/dangling -> gone", "w/linkout -> ../out", "w/hard => R/hardout", "w/out/", "w/loop -> loop", "outlink -> outdir/f")
 }
 
 // call is a request with the one operand text, used as v says.
@@ -67,6 +67,9 @@ func TestRemedyFlips(t *testing.T) {
 			for _, mode := range []Mode{ReadOnly, ReadWrite} {
 				for _, forced := range []bool{false, true} {
 					for _, given := range []argv.Face{0, argv.Read, anyUse} {
+						if forced && mode == ReadOnly {
+							continue
+						}
 						req := st.call(st.path(place), v)
 						req.Mode = mode
 						if forced {
@@ -138,7 +141,7 @@ func admitted(st *stage, req *Request, changes ...string) bool {
 	return err == nil
 }
 
-// TestReadOnlyAdmitsNoMore, TestGrantsAdmitMore: what is admitted in a read-only
+// TestMonotone: what is admitted in a read-only
 // call is admitted in one that writes, and what is admitted without a grant or
 // with a denial is admitted with it, or without.
 func TestMonotone(t *testing.T) {
@@ -203,7 +206,7 @@ func TestSpelling(t *testing.T) {
 
 func verdict(d *Decision) Verdict {
 	v := d.Operands[0]
-	v.Text = ""
+	v.Text, v.Nlink = "", 0 // others make directories in /tmp
 	return v
 }
 
@@ -342,8 +345,8 @@ func TestMalformedPolicy(t *testing.T) {
 }
 
 func TestOpenRoot(t *testing.T) {
-	st := newStage(t, "home/project/", "own/x", "w/link -> ../home")
-	opt := RootOptions{Homes: []string{st.R + "/home", st.R + "/w/link"}, Own: []string{st.R + "/own"}}
+	st := newStage(t, "home/project/", "own/x", "alias -> home")
+	opt := RootOptions{Homes: []string{st.R + "/home", st.R + "/alias"}, Own: []string{st.R + "/own"}}
 	for _, tt := range []struct {
 		name  string
 		code  Code // "" for one that may be the root as it is
@@ -352,7 +355,7 @@ func TestOpenRoot(t *testing.T) {
 		{"R/w", "", ""},
 		{"R/home/project", "", ""},
 		{"R/home", CodeRootTooWide, ""},
-		{"R/w/link", CodeRootTooWide, ""},
+		{"R/alias", CodeRootTooWide, ""},
 		{"R", CodeRootTooWide, ""},
 		{"R/own", CodeRootTooWide, ""},
 		{"/", CodeRootTooWide, ""},
@@ -461,7 +464,7 @@ func TestMessages(t *testing.T) {
 		{line: "tee .envrc", mode: ReadWrite, message: "tee writes .envrc, which is what other programs obey or execute; no grant opens that"},
 		{line: "cat /proc/1/environ", message: "cat reads /proc/1/environ, which is no ordinary file; no grant opens that"},
 		{line: "find . -exec rm -f {} ;", message: "find would run rm -f '{}' (-exec), a program of the caller's choice"},
-		{line: "cat ../x\n\x1b[31m", message: `cat reads $'../x\n\x1b[31m' ($'R/x\n\x1b[31m'), outside the root R/w`},
+		{line: "cat ../x\n\x1b[31m", message: `cat reads $'../x\n\x1b[31m' ($'R/x\n\x1b[31m'), outside the root R/w`, help: `add --ro $'R/x\n\x1b[31m'`},
 	} {
 		args := words(tt.line)
 		if strings.Contains(tt.line, "\n") {

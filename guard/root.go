@@ -137,7 +137,6 @@ func (r *Root) refuse(opt RootOptions) *Refusal {
 }
 
 // both are the names as they stand, and what they lead to where that differs.
-// A name that cannot be resolved stands for itself.
 func both(names []string) []string {
 	all := make([]string, 0, 2*len(names))
 	for _, n := range names {
@@ -146,11 +145,8 @@ func both(names []string) []string {
 		}
 		n = path.Clean("/", n)
 		all = append(all, n)
-		if f, err := path.OpenDir(n); err == nil {
-			if f.Path != n {
-				all = append(all, f.Path)
-			}
-			f.Close()
+		if c := path.Canonical(n); c != n {
+			all = append(all, c)
 		}
 	}
 	return all

@@ -1,8 +1,11 @@
 package overlays_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -260,8 +263,8 @@ func TestClosedFind(t *testing.T) {
 }
 
 // TestClosedGit tries words of git's file as options of git and of each of the
-// subcommands: those with dashes before them, those that git's own completion
-// lists, and those that are described, with "no-" in front too. With
+// subcommands: those with dashes before them, those that git's texts name, and
+// those that are described, with "no-" in front too. With
 // WRAP_SWEEP=full it tries every word there is, which takes minutes.
 func TestClosedGit(t *testing.T) {
 	if testing.Short() {
@@ -283,7 +286,7 @@ func TestClosedGit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range form.FindAllSubmatch(text, -1) {
+	for _, m := range form.FindAllSubmatch(append(text, documents(t)...), -1) {
 		set[string(m[1])] = true
 	}
 	dir := t.TempDir()
@@ -351,6 +354,34 @@ func TestClosedGit(t *testing.T) {
 			compareSpelt(t, got, want)
 		})
 	}
+}
+
+// documents are the texts that come with git, those that are here: they name
+// options that its file holds without dashes.
+func documents(t *testing.T) []byte {
+	t.Helper()
+	all, err := os.ReadFile("/usr/share/bash-completion/completions/git")
+	if err != nil {
+		t.Logf("without the completion script: %v", err)
+	}
+	for _, page := range []string{"git", "git-log", "git-diff", "git-show", "git-status"} {
+		f, err := os.Open("/usr/share/man/man1/" + page + ".1.gz")
+		if err != nil {
+			t.Logf("without the manual: %v", err)
+			continue
+		}
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, bytes.ReplaceAll(text, []byte(`\-`), []byte("-"))...)
+	}
+	return append(all, '\n')
 }
 
 // shortened reports whether name is one of the options in whole, or its

@@ -395,3 +395,21 @@ func (f *File) Has(rel string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(f.FD, rel, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
+
+// Canonical is where the clean absolute path name leads, or would if it were
+// there; name itself where that cannot be found. It is cheaper than Resolve,
+// and not checked: enough to know one more spelling of what is closed.
+func Canonical(name string) string {
+	fd, err := open(unix.AT_FDCWD, name, 0, 0)
+	switch {
+	case err == nil:
+		defer unix.Close(fd)
+		if p, err := readlink(fd); err == nil {
+			return p
+		}
+	case err == unix.ENOENT && name != "/":
+		i := strings.LastIndexByte(name, '/')
+		return Clean(Canonical(name[:max(i, 1)]), name[i+1:])
+	}
+	return name
+}

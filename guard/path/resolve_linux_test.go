@@ -260,6 +260,18 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestCanonical(t *testing.T) {
+	dir := makeTree(t, "a/f", "l -> a", "loop -> loop")
+	for name, want := range map[string]string{"/a/f": "/a/f", "/l/f": "/a/f", "/l/gone/x": "/a/gone/x", "/gone": "/gone", "/loop/x": "/loop/x", "/a/f/x": "/a/f/x"} {
+		if got := Canonical(dir.Path + name); got != dir.Path+want {
+			t.Errorf("Canonical(%s) = %s, want %s", name, got, want)
+		}
+	}
+	if got := Canonical("/no/such/place"); got != "/no/such/place" {
+		t.Errorf("Canonical(/no/such/place) = %s", got)
+	}
+}
+
 // FuzzResolve: whatever the spelling, what is found is canonical, open, and
 // the same as what the kernel finds by the plain name.
 func FuzzResolve(f *testing.F) {

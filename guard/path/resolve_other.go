@@ -25,3 +25,6 @@ func (f *File) Close() {}
 
 // Has is always false: no File is open on this system.
 func (f *File) Has(string) bool { return false }
+
+// Canonical is name: nothing is looked up on this system.
+func Canonical(name string) string { return name }
