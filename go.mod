@@ -3,6 +3,7 @@ module github.com/wrapexec/wrap
 go 1.26.0
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/google/go-cmp v0.7.0
 	github.com/lmittmann/tint v1.2.1
 	github.com/pelletier/go-toml/v2 v2.4.3
@@ -13,7 +14,4 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require (
-	github.com/creack/pty v1.1.24 // indirect
-	golang.org/x/tools v0.26.0 // indirect
-)
+require golang.org/x/tools v0.26.0 // indirect

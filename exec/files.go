@@ -27,10 +27,10 @@ func (s *Supervisor) ReadParams(call *Call, text string) error {
 	name, isFile := strings.CutPrefix(text, "@")
 	switch {
 	case text == "-":
-		in, call.Stdin = call.Stdin, nil
-		if in == nil {
+		if call.Stdin == nil {
 			return &CallError{"--params -: there is no stdin"}
 		}
+		in, call.Stdin = call.Stdin, nil
 	case isFile:
 		f, err := s.open(call, name, "--params", argv.Value{Kind: argv.Path, Face: argv.Read})
 		if err != nil {

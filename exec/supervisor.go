@@ -195,12 +195,10 @@ type run struct {
 	inv           *argv.Invocation
 	decision      *guard.Decision
 	ticket        *breaker.Ticket
-	health        string
 	callID        string
 	tmp           string
 	log           *audit.Log
 	outcome       *Outcome
-	decided       bool // a record of the decision was written
 }
 
 func (r *run) close() {
