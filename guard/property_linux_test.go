@@ -519,3 +519,70 @@ func BenchmarkDecide(b *testing.B) {
 		d.Close()
 	}
 }
+
+// TestSpecialFiles: what kind of file it is counts, wherever it lies.
+func TestSpecialFiles(t *testing.T) {
+	st := newStage(t, "w/a")
+	sock, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(sock)
+	if err := unix.Bind(sock, &unix.SockaddrUnix{Name: st.R + "/w/sock"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(st.R+"/w/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "allowed", "fifo": "allowed", "sock": "path.raw_device"}
+	for name, dev := range map[string]struct {
+		mode         uint32
+		major, minor uint32
+		want         string
+	}{
+		"null": {unix.S_IFCHR, 1, 3, "allowed"}, "mem": {unix.S_IFCHR, 1, 1, "path.raw_device"}, "tty": {unix.S_IFCHR, 5, 0, "allowed"},
+		"console": {unix.S_IFCHR, 5, 1, "path.raw_device"}, "disk": {unix.S_IFBLK, 8, 0, "path.raw_device"},
+		"big": {unix.S_IFCHR, 1, 3 | 1<<8, "path.raw_device"},
+	} {
+		switch err := unix.Mknod(st.R+"/w/"+name, dev.mode|0o600, int(unix.Mkdev(dev.major, dev.minor))); err {
+		case nil:
+			want[name] = dev.want
+		case unix.EPERM: // no device can be made here
+		default:
+			t.Fatal(err)
+		}
+	}
+	for name, code := range want {
+		d, err := Decide(st.call(name, argv.Value{Face: argv.Read}))
+		d.Close()
+		if got := refusalCodes(err); got != code {
+			t.Errorf("%s: %s, want %s", name, got, code)
+		}
+	}
+	j := &judge{}
+	if got := j.role(&path.File{Path: "/srv/x", Literal: "/srv/x", Exists: true, Kernel: true}); got != path.RawDevice {
+		t.Errorf("a file of another mount of /proc is %s", got)
+	}
+}
+
+func TestDenialCovers(t *testing.T) {
+	d := denial{paths: []string{"/r/w/x"}, dev: 1, ino: 2}
+	for _, tt := range []struct {
+		f    path.File
+		want bool
+	}{
+		{path.File{Path: "/r/w/x", Literal: "/r/w/y"}, true},
+		{path.File{Path: "/r/w/x/z", Literal: "/r/w/y"}, true},
+		{path.File{Path: "/r/other", Literal: "/r/w/x"}, true},
+		{path.File{Path: "/r/w/X", Literal: "/r/w/X"}, true},
+		{path.File{Path: "/r/w/xy", Literal: "/r/w/xy"}, false},
+		{path.File{Path: "/r/w", Literal: "/r/w"}, false},
+		{path.File{Path: "/o", Literal: "/o", Exists: true, Dev: 1, Ino: 2}, true},
+		{path.File{Path: "/o/gone", Literal: "/o/gone", Dev: 1, Ino: 2}, false}, // the directory above
+		{path.File{Path: "/o", Literal: "/o", Exists: true, Dev: 3, Ino: 2}, false},
+	} {
+		if got := d.covers(&tt.f); got != tt.want {
+			t.Errorf("covers(%+v) = %t, want %t", tt.f, got, tt.want)
+		}
+	}
+}

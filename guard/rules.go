@@ -123,7 +123,9 @@ func (b *builder) use(u *use, implied bool) error {
 			}
 		}
 		if effect&argv.Replace != 0 && (!f.IsDir() || face&argv.Rebind != 0) {
-			named |= MakeReg | RemoveFile | WriteFile | Truncate | ReadFile
+			// READ_DIR: cp --backup=numbered looks for the highest number, and
+			// tries for ever where it may not look.
+			named |= MakeReg | RemoveFile | WriteFile | Truncate | readTree
 		}
 		if effect&argv.Replace != 0 && f.IsDir() { // temporary files in it
 			own |= MakeReg | RemoveFile | WriteFile | Truncate | readTree

@@ -144,6 +144,7 @@ type search struct {
 	p       *PathPolicy
 	workdir string
 	places  []place
+	seen    *seen
 }
 
 // place is a directory, or file, whose identity was read. Comparing identities
@@ -153,8 +154,32 @@ type place struct {
 	what     string
 }
 
+// seen is what was looked at in one search: the directories above the entries of
+// a PATH are the same ones again and again.
+type seen []struct {
+	name string
+	st   unix.Stat_t
+}
+
+func (s *seen) lstat(name string, st *unix.Stat_t) error {
+	for i := range *s {
+		if (*s)[i].name == name {
+			*st = (*s)[i].st
+			return nil
+		}
+	}
+	if err := unix.Lstat(name, st); err != nil {
+		return err
+	}
+	*s = append(*s, struct {
+		name string
+		st   unix.Stat_t
+	}{name, *st})
+	return nil
+}
+
 func newSearch(p *PathPolicy) *search {
-	s := &search{p: p, workdir: p.Workdir}
+	s := &search{p: p, workdir: p.Workdir, seen: new(seen)}
 	if s.workdir == "" {
 		s.workdir = p.Root
 	}
@@ -181,7 +206,7 @@ func (s *search) abs(path string) string {
 
 // pin fills in the pinned PATH and returns its entries.
 func (s *search) pin(f *Found) []string {
-	own := &search{p: s.p, workdir: s.workdir, places: s.places}
+	own := &search{p: s.p, workdir: s.workdir, places: s.places, seen: s.seen}
 	for _, o := range s.p.Own {
 		own.add("wrap's own directories", o)
 	}
@@ -311,8 +336,7 @@ func (s *search) walk(path string) (w walked) {
 // visit reads what here is and judges it. A link is judged by the directory
 // that holds it and by where it leads: its own mode means nothing.
 func (s *search) visit(w *walked, here string) bool {
-	if err := unix.Lstat(here, &w.st); err != nil {
-		w.err = err
+	if w.err = s.seen.lstat(here, &w.st); w.err != nil {
 		return false
 	}
 	if w.st.Mode&unix.S_IFMT == unix.S_IFLNK {
