@@ -15,7 +15,7 @@ build:
 # All tests, and what CI calls. A test of the kernel's enforcement that cannot
 # run here is skipped with the reason, and fails where CI=true.
 test: lint
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 20m ./...
 
 lint:
 	$(GO) mod tidy -diff

@@ -218,7 +218,7 @@ func (k *checker) value(of string, v *Value) {
 		k.add("%s: kind %q is not known", of, v.Kind)
 	case path && v.Face == 0:
 		k.add("%s: a %s needs a face", of, v.Kind)
-	case !path && (v.Face&^Exec != 0 || v.Effect != 0 || v.Dash != "" || v.Recursive || v.Lists != 0 || v.Names != "" || v.Rebases || v.Sep != ""):
+	case !path && (v.Face&^Exec != 0 || v.Effect != 0 || v.Dash != "" || v.Recursive || v.Lists != 0 || v.Names != "" || v.Rebases || v.Enclosing != "" || v.Sep != ""):
 		k.add("%s: only a path has a face and what goes with it", of)
 	case (v.Kind == Enum) != (len(v.Of) > 0):
 		k.add("%s: an enum, and nothing else, has words", of)

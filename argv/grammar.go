@@ -86,6 +86,10 @@ type Value struct {
 	Names string
 	// Rebases: paths that follow are relative to this one (git -C).
 	Rebases bool
+	// Enclosing is a name, ".git": what is meant is then the nearest directory
+	// at or above the named one that holds it, as far up as the root. Where none
+	// does, it is the named one.
+	Enclosing string
 	// Sep: the text is a list of names with this between them (file -m a:b).
 	// Each is an Operand; empty ones name nothing.
 	Sep string

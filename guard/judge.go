@@ -187,6 +187,9 @@ func (j *judge) resolve(text, shown string, v *argv.Value) ([]use, error) {
 		if err != nil {
 			return nil, err
 		}
+		if v.Enclosing != "" {
+			f = j.enclosing(f, v.Enclosing)
+		}
 		whole.file = f
 		return []use{whole}, nil
 	}
@@ -241,6 +244,33 @@ func (j *judge) resolve(text, shown string, v *argv.Value) ([]use, error) {
 		all = append(all, behind)
 	}
 	return all, nil
+}
+
+// enclosing is the nearest directory at or above f, but not above the root, that
+// holds name; f itself where there is none. It takes over f.
+func (j *judge) enclosing(f *path.File, name string) *path.File {
+	at := f
+	for at.Exists && at.IsDir() && !at.Has(name) {
+		if _, in := path.Beneath(at.Path, j.root.Path); !in || at.Path == j.root.Path {
+			break
+		}
+		up, err := at.OpenParent()
+		if err != nil {
+			break
+		}
+		if at != f {
+			at.Close()
+		}
+		at = up
+	}
+	if at == f || !at.Has(name) {
+		if at != f {
+			at.Close()
+		}
+		return f
+	}
+	f.Close()
+	return at
 }
 
 // role is the worse of what a file is by its canonical path and by its

@@ -979,7 +979,7 @@ var gitGit = Overlay{
 				},
 				Dashes: "max_count",
 				Implicit: []argv.Slot{
-					{Key: "worktree", Value: argv.Value{Kind: "path", Face: argv.Read, Recursive: true}, Default: "."},
+					{Key: "worktree", Value: argv.Value{Kind: "path", Face: argv.Read, Recursive: true, Enclosing: ".git"}, Default: "."},
 				},
 				Exits: []argv.Exit{
 					{Mean: "ok"},
@@ -1393,7 +1393,7 @@ var gitGit = Overlay{
 				},
 				Dashes: "max_count",
 				Implicit: []argv.Slot{
-					{Key: "worktree", Value: argv.Value{Kind: "path", Face: argv.Read, Recursive: true}, Default: "."},
+					{Key: "worktree", Value: argv.Value{Kind: "path", Face: argv.Read, Recursive: true, Enclosing: ".git"}, Default: "."},
 				},
 				Exits: []argv.Exit{
 					{Mean: "ok"},
@@ -1807,7 +1807,7 @@ var gitGit = Overlay{
 				},
 				Dashes: "max_count",
 				Implicit: []argv.Slot{
-					{Key: "worktree", Value: argv.Value{Kind: "path", Face: argv.Read, Recursive: true}, Default: "."},
+					{Key: "worktree", Value: argv.Value{Kind: "path", Face: argv.Read, Recursive: true, Enclosing: ".git"}, Default: "."},
 				},
 				Exits: []argv.Exit{
 					{Mean: "ok"},
@@ -1872,7 +1872,7 @@ var gitGit = Overlay{
 					{Key: "pathspec", Value: argv.Value{Kind: "path", Name: "PATHSPEC", Face: argv.Read, Recursive: true}, Repeat: true, Optional: true},
 				},
 				Implicit: []argv.Slot{
-					{Key: "worktree", Value: argv.Value{Kind: "path", Face: argv.Read, Recursive: true}, Default: "."},
+					{Key: "worktree", Value: argv.Value{Kind: "path", Face: argv.Read, Recursive: true, Enclosing: ".git"}, Default: "."},
 				},
 				Exits: []argv.Exit{
 					{Mean: "ok"},

@@ -164,6 +164,7 @@ type value struct {
 	Lists     string   `toml:"lists"`
 	Names     string   `toml:"names_from"`
 	Rebases   bool     `toml:"rebases"`
+	Enclosing string   `toml:"enclosing"`
 	Sep       string   `toml:"sep"`
 }
 
@@ -378,7 +379,7 @@ func (r *reader) flag(module string, f *flag) argv.Flag {
 // blank reports whether nothing is said of a value.
 func (v *value) blank() bool {
 	return v.Of == nil && v.Name == "" && v.Face == "" && v.Effect == "" && v.Dash == "" && !v.Recursive &&
-		v.Lists == "" && v.Names == "" && !v.Rebases && v.Sep == ""
+		v.Lists == "" && v.Names == "" && !v.Rebases && v.Enclosing == "" && v.Sep == ""
 }
 
 func (r *reader) operand(module string, o *operand) argv.Slot {
@@ -391,7 +392,7 @@ func (r *reader) operand(module string, o *operand) argv.Slot {
 func (r *reader) value(where string, v *value) argv.Value {
 	out := argv.Value{
 		Kind: argv.Kind(v.Value), Of: v.Of, Name: v.Name, Dash: v.Dash, Recursive: v.Recursive,
-		Names: v.Names, Rebases: v.Rebases, Sep: v.Sep,
+		Names: v.Names, Rebases: v.Rebases, Enclosing: v.Enclosing, Sep: v.Sep,
 	}
 	if v.Face != "" || v.Effect != "" {
 		out.Face, out.Effect = r.faceEffect(where, v.Face, v.Effect)
