@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/wrapexec/wrap/argv"
 	"github.com/wrapexec/wrap/exec/cage"
 	"github.com/wrapexec/wrap/guard"
+	"github.com/wrapexec/wrap/guard/path"
 )
 
 // spawn runs the judged argv in the judged directory, under the judged cage,
@@ -37,7 +40,7 @@ func (r *run) spawn(ctx context.Context) error {
 	if spec.maxOutput == 0 {
 		spec.maxOutput = defaultMaxOutput
 	}
-	r.confine(spec, &r.decision.Cage, r.decision.Handles())
+	r.confine(spec, r.withStdin(), r.decision.Handles())
 	res, err := spec.run(ctx, limits{timeout: c.Timeout, grace: c.Grace})
 	r.outcome = &res.outcome
 	r.report.Outcome = r.outcome
@@ -55,6 +58,26 @@ func (r *run) spawn(ctx context.Context) error {
 		r.note("some processes of the call could not be ended")
 	}
 	return nil
+}
+
+// withStdin is the cage with the file behind stdin in it, if an operand names
+// stdin by path: to open /dev/stdin is to open that file anew, which a cage
+// denies otherwise. A pipe or a terminal needs no rule.
+func (r *run) withStdin() *guard.Cage {
+	c := &r.decision.Cage
+	if r.call.Stdin == nil {
+		return c
+	}
+	for i := range r.inv.Operands {
+		if n, ok := path.Stream(r.inv.Operands[i].Text); ok && n == 0 {
+			with := *c
+			with.Rules = append(slices.Clip(c.Rules), guard.Rule{
+				Path: "/proc/self/fd/" + strconv.Itoa(int(r.call.Stdin.Fd())), Handle: -1, Rights: guard.ReadFile,
+			})
+			return &with
+		}
+	}
+	return c
 }
 
 // confine plans the cage for the child's thread. With --cage off there is none,

@@ -77,7 +77,8 @@ type Cage struct {
 	NoAttr bool
 	// Private: everything but the paths that a rule lets be written is bound
 	// read-only in a mount namespace of the call, and so are the paths of
-	// Protect: names beneath the root, slash-separated and relative to it.
+	// Protect: names slash-separated and relative to the child's directory, or
+	// absolute.
 	Private bool
 	Protect []string
 	// Caps are the capabilities kept, of those that the caller has, as

@@ -214,7 +214,7 @@ func newDenial(text string) (denial, error) {
 		return denial{}, err
 	}
 	defer f.Close()
-	d := denial{text: text, paths: []string{f.Path}}
+	d := denial{paths: []string{f.Path}}
 	if f.Exists {
 		d.dev, d.ino = f.Dev, f.Ino
 	}

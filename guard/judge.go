@@ -43,7 +43,6 @@ type grant struct {
 // denial is a path of Policy.Deny, in every form in which it may be met: by
 // its spelling, by what it leads to, and as a file.
 type denial struct {
-	text     string
 	paths    []string
 	dev, ino uint64 // ino is 0 if it does not exist
 }
