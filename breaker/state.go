@@ -1,10 +1,11 @@
 package breaker
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -138,7 +139,7 @@ func (b *Breaker) probe(s *state, limit time.Duration) (l *lease, changed bool, 
 		return nil, changed, err
 	}
 	length := min(max(b.opt.Window, limit), maxWindow)
-	s.Lease = &lease{Token: rand.Text(), Owner: b.opt.self(), window: stamp(now, length)}
+	s.Lease = &lease{Token: strconv.FormatUint(rand.Uint64(), 36), Owner: b.opt.self(), window: stamp(now, length)}
 	return s.Lease, true, nil
 }
 

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/wrapexec/wrap/argv"
 	"github.com/wrapexec/wrap/exec/cage"
@@ -72,7 +73,7 @@ func (r *run) decide() error {
 			names = append(append([]string{}, names...), unknownProfiles...)
 		}
 	}
-	if !r.call.SharedTmp {
+	if !r.call.SharedTmp && r.needsTmp() {
 		var err error
 		if r.tmp, err = nameTmp(r.root.Path()); err != nil {
 			return &SetupError{"private temporary directory", err}
@@ -97,6 +98,13 @@ func (r *run) decide() error {
 		return &guard.RefusedError{Refusals: refusals}
 	}
 	return nil
+}
+
+// needsTmp is whether the call gets a temporary directory: always, but for a tool
+// whose verified description has no use for one. Making and removing it costs
+// as much as all of the judgement.
+func (r *run) needsTmp() bool {
+	return r.overlay == nil || guard.ScopeOf(r.tool, r.inv) == guard.ScopeRoot || slices.Contains(r.overlay.Profiles, "tmp")
 }
 
 // describe copies the judgement into the report.
