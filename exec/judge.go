@@ -2,7 +2,9 @@ package exec
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/wrapexec/wrap/argv"
 	"github.com/wrapexec/wrap/exec/cage"
@@ -38,6 +40,10 @@ func (r *run) parse() error {
 		return &CallError{argv.Escape(err.Error())}
 	}
 	r.report.Tool.Module = r.inv.Module
+	if un := r.inv.Unexplained; r.overlay != nil && len(un) > 0 {
+		r.note(argv.Quote(r.call.Argv[0]) + ": " + argv.Quote(un[0].Token) + " is not explained (" + argv.Escape(un[0].Why) +
+			"): held like an unknown tool, with protected names read-only")
+	}
 	return nil
 }
 
@@ -56,7 +62,7 @@ func paramOf(r *run, i int) string {
 }
 
 // unknownProfiles are the system paths of a cage with scope root.
-var unknownProfiles = []string{"base", "locale", "tz", "nss", "programs"}
+var unknownProfiles = []string{"base", "locale", "tz", "nss", "term", "tls", "git", "programs"}
 
 // decide asks the guard.
 func (r *run) decide() error {
@@ -82,6 +88,13 @@ func (r *run) decide() error {
 	req := r.request()
 	req.Call, req.Tool, req.Tmp = r.inv, r.tool, r.tmp
 	req.Profiles = cage.Profiles(names, r.s.childHome())
+	if r.call.SharedTmp {
+		shared, err := r.sharedTmp()
+		if err != nil {
+			return err
+		}
+		req.Profiles = append(req.Profiles, shared)
+	}
 	d, err := guard.Decide(req)
 	r.decision = d
 	if d != nil {
@@ -98,6 +111,23 @@ func (r *run) decide() error {
 		return &guard.RefusedError{Refusals: refusals}
 	}
 	return nil
+}
+
+// sharedTmp opens the system's temporary directory. A root in it would be open
+// with it, whatever the mode.
+func (r *run) sharedTmp() (guard.Rule, error) {
+	dir, ok := lookup(r.s.environ, "TMPDIR")
+	if !ok || !strings.HasPrefix(dir, "/") {
+		dir = tmpDirs[0]
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return guard.Rule{}, &CallError{"--tmp shared: " + argv.Escape(err.Error())}
+	}
+	if beneath(r.root.Path(), real) {
+		return guard.Rule{}, &CallError{"--tmp shared: the root lies in " + argv.Quote(real) + ", which would open all of it (use --tmp private)"}
+	}
+	return guard.Rule{Path: real, Handle: -1, Rights: readRights | writeRights&^(guard.MakeChar|guard.MakeBlock)}, nil
 }
 
 // needsTmp is whether the call gets a temporary directory: always, but for a tool

@@ -41,6 +41,11 @@ func (r *run) spawn(ctx context.Context) error {
 		spec.maxOutput = defaultMaxOutput
 	}
 	r.confine(spec, r.withStdin(), r.decision.Handles())
+	if m := r.decision.Missing; r.call.Cage == guard.CageOff {
+		r.note("no cage holds this call (--cage off)")
+	} else if !guard.Whole(m) {
+		r.note("the cage is not whole: this system does not hold " + join(m))
+	}
 	res, err := spec.run(ctx, limits{timeout: c.Timeout, grace: c.Grace})
 	r.outcome = &res.outcome
 	r.report.Outcome = r.outcome

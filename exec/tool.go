@@ -182,12 +182,13 @@ func writeProbe(name, id string, out []byte) error {
 // there.
 var tmpDirs = [...]string{"/tmp", "/var/tmp", "/dev/shm"}
 
-// nameTmp names a private directory for one call, outside root. It does not
+// nameTmp names a private directory for one call, outside root (beneath "/" there
+// is no outside). It does not
 // make it: a call that is refused leaves no trace.
 func nameTmp(root string) (string, error) {
 	var st unix.Stat_t
 	for _, base := range tmpDirs {
-		if !beneath(base, root) && unix.Stat(base, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		if (root == "/" || !beneath(base, root)) && unix.Stat(base, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			return base + "/wrap-" + newID(), nil
 		}
 	}

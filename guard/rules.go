@@ -148,8 +148,11 @@ func (b *builder) use(u *use, implied bool) error {
 		}
 		if effect&argv.Remove != 0 {
 			named |= RemoveFile | RemoveDir
+			if f.IsDir() {
+				own |= ReadDir // rm -d looks whether it is empty
+			}
 			if tree && f.IsDir() {
-				own |= RemoveFile | RemoveDir | ReadDir
+				own |= RemoveFile | RemoveDir
 			}
 		}
 		if tree && face&argv.Write != 0 {

@@ -1894,7 +1894,7 @@ var gitGit = Overlay{
 	Probe:    Probe{Args: []string{"--version"}, Contains: "git version "},
 	Profiles: []string{"base", "locale", "tz", "nss", "git"},
 	Runs:     []string{"/usr/lib/git-core/*"},
-	Env:      Env{Fixed: []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=false", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat"}, Steering: []string{"GIT_*", "PAGER", "LESS", "LESSOPEN", "LV", "EDITOR", "VISUAL", "SSH_ASKPASS", "XDG_CONFIG_HOME"}},
+	Env:      Env{Fixed: []string{"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_KEY_1=diff.autoRefreshIndex", "GIT_CONFIG_VALUE_0=false", "GIT_CONFIG_VALUE_1=false", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat"}, Steering: []string{"GIT_*", "PAGER", "LESS", "LESSOPEN", "LV", "EDITOR", "VISUAL", "SSH_ASKPASS", "XDG_CONFIG_HOME"}},
 	Versions: ">=2.39,<2.40",
 	Source:   Source{Package: "git", Version: "2.39.5", Read: []string{"-h", "--git-completion-helper-all", "man", "runs"}, On: "2026-12-01"},
 }
