@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/wrapexec/wrap/argv"
@@ -117,6 +118,11 @@ func (e *environment) build() []string {
 				continue
 			}
 		}
+		if value == "" && e.steers(name) {
+			// getopt(3) only asks whether POSIXLY_CORRECT is there.
+			out = slices.DeleteFunc(out, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+			continue
+		}
 		put(name, value)
 	}
 	if e.overlay != nil {
@@ -126,6 +132,12 @@ func (e *environment) build() []string {
 		}
 	}
 	return out
+}
+
+func (e *environment) steers(name string) bool { return steers(name, e.overlay) }
+
+func steers(name string, o *overlays.Overlay) bool {
+	return matches(name, steering) || o != nil && matches(name, o.Env.Steering) && !matches(name, o.Env.Pass)
 }
 
 func (e *environment) passes(name string) bool {
@@ -148,18 +160,10 @@ func lookup(environ []string, name string) (string, bool) {
 }
 
 // judgeEnv says whether --env NAME[=VALUE] may be given to a tool. A variable
-// that steers is refused whatever its value, but for the empty one: it is how
-// a variable is taken away.
+// that steers is refused whatever its value. The empty one takes it away.
 func judgeEnv(kv string, tool string, o *overlays.Overlay) *guard.Refusal {
 	name, value, has := strings.Cut(kv, "=")
-	if has && value == "" {
-		return nil
-	}
-	steers := matches(name, steering)
-	if o != nil && !steers {
-		steers = matches(name, o.Env.Steering) && !matches(name, o.Env.Pass)
-	}
-	if !steers {
+	if has && value == "" || !steers(name, o) {
 		return nil
 	}
 	return &guard.Refusal{

@@ -62,10 +62,13 @@ func (s *Supervisor) OpenReport(call *Call, name string) (*os.File, error) {
 	}
 	n, err := strconv.ParseUint(number, 10, 16)
 	if err == nil {
-		_, err = unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
+		var flags int
+		if flags, err = unix.FcntlInt(uintptr(n), unix.F_GETFL, 0); err == nil && flags&unix.O_ACCMODE == unix.O_RDONLY {
+			err = unix.EBADF
+		}
 	}
 	if err != nil {
-		return nil, &CallError{"--report " + argv.Quote(name) + ": expected an open descriptor, as in fd:3"}
+		return nil, &CallError{"--report " + argv.Quote(name) + ": expected a descriptor that is open for writing, as in fd:3"}
 	}
 	// Marked, so that the child does not get it.
 	unix.CloseOnExec(int(n))

@@ -10,13 +10,19 @@ import (
 	"github.com/wrapexec/wrap/guard"
 )
 
-var errReplaced = errors.New("was replaced while it was opened")
+var (
+	errReplaced = errors.New("was replaced while it was opened")
+	errNoFile   = errors.New("is no plain file (a descriptor is named as fd:N)")
+)
 
 // openVerdict opens what the guard judged: no link is followed any more, and
 // what is opened is the file that was judged.
 func openVerdict(v *guard.Verdict, face argv.Face) (*os.File, error) {
+	if v.Resolved == "" {
+		return nil, errNoFile
+	}
 	how := unix.OpenHow{
-		Flags: unix.O_CLOEXEC | unix.O_NOCTTY, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+		Flags: unix.O_CLOEXEC | unix.O_NOCTTY | unix.O_NONBLOCK, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
 	switch {
 	case !face.Mutates():
@@ -33,6 +39,9 @@ func openVerdict(v *guard.Verdict, face argv.Face) (*os.File, error) {
 	}
 	var st unix.Stat_t
 	err = unix.Fstat(fd, &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errNoFile // a FIFO would hold us
+	}
 	if err == nil && v.Exists && (st.Dev != v.Dev || st.Ino != v.Ino) {
 		err = errReplaced
 	}

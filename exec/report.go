@@ -2,6 +2,8 @@ package exec
 
 import (
 	"encoding/json"
+	"fmt"
+	"unicode/utf8"
 
 	"github.com/wrapexec/wrap/argv"
 	"github.com/wrapexec/wrap/guard"
@@ -126,7 +128,31 @@ func (r *Report) JSON() []byte {
 		// Every field is a plain value; only a programming mistake gets here.
 		b = []byte(`{"schema":1,"verdict":"failed","exit":125,"error":"report could not be rendered"}`)
 	}
-	return append(b, '\n')
+	return append(plain(b), '\n')
+}
+
+// plain escapes what json.Marshal leaves as it is and a terminal acts upon: DEL,
+// the C1 controls, and characters that change the order of display.
+func plain(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for len(b) > 0 {
+		c, n := utf8.DecodeRune(b)
+		if c >= 0x7f && unsafeRune(c) {
+			out = fmt.Appendf(out, `\u%04x`, c)
+		} else {
+			out = append(out, b[:n]...)
+		}
+		b = b[n:]
+	}
+	return out
+}
+
+func unsafeRune(c rune) bool {
+	switch {
+	case c <= 0x9f, c == 0x61c, c == 0x200e, c == 0x200f, c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069, c == 0xfeff:
+		return true
+	}
+	return false
 }
 
 func modeName(m guard.Mode) string {

@@ -23,7 +23,17 @@ func (r *run) spawn(ctx context.Context) error {
 		if err := os.Mkdir(r.tmp, 0o700); err != nil {
 			return &SetupError{"private temporary directory", err}
 		}
-		defer os.RemoveAll(r.tmp)
+		defer func() {
+			if err := os.RemoveAll(r.tmp); err != nil {
+				r.note("the call's temporary directory is left behind: " + argv.Escape(err.Error()))
+			}
+		}()
+	}
+	for i, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
+		// It would lead around a private view of the mounts.
+		if info, err := statFile(f); err == nil && info.IsDir() {
+			return &CallError{"standard descriptor " + strconv.Itoa(i) + " is a directory"}
+		}
 	}
 	if r.s.beforeStart != nil {
 		r.s.beforeStart()
@@ -63,6 +73,13 @@ func (r *run) spawn(ctx context.Context) error {
 		r.note("some processes of the call could not be ended")
 	}
 	return nil
+}
+
+func statFile(f *os.File) (os.FileInfo, error) {
+	if f == nil {
+		return nil, os.ErrInvalid
+	}
+	return f.Stat()
 }
 
 // withStdin is the cage with the file behind stdin in it, if an operand names

@@ -48,7 +48,16 @@ func (r *run) findTool(ctx context.Context) error {
 	}
 	r.file = found
 	r.report.Tool.Path = found.Real
-	execs, err := overlays.Interpreter(found.Real, found.PATH)
+	req := r.request()
+	req.Call = &argv.Invocation{Argv: r.call.Argv}
+	req.Tool.Name = filepath.Base(name)
+	execs, err := overlays.Interpreter(found.Real, found.PATH, func(path string) error { return guard.JudgeExec(req, path) })
+	if ref, ok := errors.AsType[*guard.Refusal](err); ok {
+		return &guard.RefusedError{Refusals: []*guard.Refusal{ref}}
+	}
+	if pe, ok := errors.AsType[*guard.PolicyError](err); ok {
+		return &CallError{pe.Error()}
+	}
 	if err != nil {
 		return &NotFoundError{Msg: argv.Quote(name) + ": " + argv.Escape(err.Error()), Found: true}
 	}

@@ -141,7 +141,7 @@ func (t *terminal) stopped(p *proc, sig syscall.Signal) {
 // preempts with the latter), and SIGPIPE is about our own writes.
 var forwarded = [...]os.Signal{
 	unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
-	unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH,
+	unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH, unix.SIGABRT, unix.SIGSYS, unix.SIGTRAP,
 }
 
 // listen has the launcher's signals come to ch from now on. It takes about

@@ -109,6 +109,12 @@ func (r *Root) refuse(opt RootOptions) *Refusal {
 	if p == "/" {
 		what = "is the whole system"
 	}
+	switch regions.Role(p) {
+	case path.CredentialStore:
+		what = "holds credentials"
+	case path.WorktreeTrusted:
+		what = "holds what other programs obey or execute"
+	}
 	for _, h := range both(opt.Homes) {
 		above(h, "is a home directory")
 	}

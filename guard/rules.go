@@ -38,8 +38,9 @@ var errAboveRoot = errors.New("the name lies in the directory above the root")
 type builder struct {
 	j     *judge
 	rules []Rule
-	files []*path.File // by handle
-	moved []int        // rules whose directories rename or link between each other
+	files []*path.File      // by handle
+	index map[[2]uint64]int // the rule of a file, by device and inode
+	moved []int             // rules whose directories rename or link between each other
 	// mountSplit: names move between two file systems, so the move is a copy.
 	mountSplit bool
 	siblings   int
@@ -48,13 +49,16 @@ type builder struct {
 
 // rule adds rights to what f leads to, once for each file.
 func (b *builder) rule(f *path.File, rights Right) int {
-	for i := range b.rules {
-		if h := b.rules[i].Handle; h >= 0 && b.files[h].Dev == f.Dev && b.files[h].Ino == f.Ino {
-			b.rules[i].Rights |= rights
-			f.Close()
-			return i
-		}
+	id := [2]uint64{f.Dev, f.Ino}
+	if i, ok := b.index[id]; ok {
+		b.rules[i].Rights |= rights
+		f.Close()
+		return i
 	}
+	if b.index == nil {
+		b.index = make(map[[2]uint64]int)
+	}
+	b.index[id] = len(b.rules)
 	b.rules = append(b.rules, Rule{Path: f.Base, Handle: len(b.files), Rights: rights})
 	b.files = append(b.files, f)
 	return len(b.rules) - 1
@@ -263,7 +267,7 @@ func (b *builder) around(f *path.File, rights Right, hidden []string) error {
 			continue
 		}
 		within := slices.ContainsFunc(hidden, func(h string) bool { return path.Fold(child.Path, h) })
-		if within || child.Type&^fs.ModeDir != 0 {
+		if within || child.Type&^fs.ModeDir != 0 || child.Nlink > 1 && !child.IsDir() && sameAs(child, hidden) {
 			child.Close()
 			continue
 		}
@@ -280,6 +284,23 @@ func (b *builder) around(f *path.File, rights Right, hidden []string) error {
 	}
 	b.rule(f, rights&ReadDir)
 	return nil
+}
+
+// sameAs is whether f is a further name (a hard link) of something hidden: a rule
+// for it would be a rule for that.
+func sameAs(f *path.File, hidden []string) bool {
+	for _, name := range hidden {
+		h, err := path.Resolve(path.Dir{FD: -1, Path: "/"}, name, path.Itself)
+		if err != nil {
+			continue
+		}
+		same := h.Exists && h.Dev == f.Dev && h.Ino == f.Ino
+		h.Close()
+		if same {
+			return true
+		}
+	}
+	return false
 }
 
 // holdProtected notes what is protected in the directory f, for the cage to

@@ -36,18 +36,27 @@ const (
 // interpreter and what that needs in turn; where that is env(1), also the
 // program that env will find in searchPath.
 //
+// look, if not nil, is asked before each file is read; its error is returned as
+// it is. A script may name any file, and what its first line holds would show in
+// what follows.
+//
 // The error is an *os.PathError from reading a file, or wraps ErrNoShebang or
 // ErrInterpreter. Formats that binfmt_misc adds are not known: their files are
 // ErrNoShebang.
-func Interpreter(path, searchPath string) ([]string, error) {
-	return interpreter(nil, path, searchPath, 0)
+func Interpreter(path, searchPath string, look func(path string) error) ([]string, error) {
+	return interpreter(nil, path, searchPath, look, 0)
 }
 
-func interpreter(files []string, path, searchPath string, depth int) ([]string, error) {
+func interpreter(files []string, path, searchPath string, look func(string) error, depth int) ([]string, error) {
 	if slices.Contains(files, path) || depth > maxNested {
 		return nil, fmt.Errorf("%w: %s runs itself, or more than %d scripts", ErrInterpreter, argv.Quote(path), maxNested)
 	}
 	files = append(files, path)
+	if look != nil {
+		if err := look(path); err != nil {
+			return nil, err
+		}
+	}
 	// O_NONBLOCK: a FIFO in its place must not hold us.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -77,7 +86,7 @@ func interpreter(files []string, path, searchPath string, depth int) ([]string, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", argv.Quote(path), err)
 	}
-	if files, err = interpreter(files, program, searchPath, depth+1); err != nil {
+	if files, err = interpreter(files, program, searchPath, look, depth+1); err != nil {
 		return nil, err
 	}
 	if program[strings.LastIndexByte(program, '/')+1:] != "env" {
@@ -86,7 +95,7 @@ func interpreter(files []string, path, searchPath string, depth int) ([]string, 
 	if program, err = envProgram(arg, searchPath); err != nil {
 		return nil, fmt.Errorf("%s: %w", argv.Quote(path), err)
 	}
-	return interpreter(files, program, searchPath, depth+1)
+	return interpreter(files, program, searchPath, look, depth+1)
 }
 
 // shebang reads the "#!" line at the start of buf as the kernel does: the

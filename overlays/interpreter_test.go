@@ -113,7 +113,7 @@ func TestInterpreter(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			write("file", strings.ReplaceAll(tt.text, "$D", d))
-			got, err := overlays.Interpreter(d+"/file", "/nonexistent:"+d)
+			got, err := overlays.Interpreter(d+"/file", "/nonexistent:"+d, nil)
 			if tt.err != nil {
 				if err == nil || tt.err != errAny && !errors.Is(err, tt.err) {
 					t.Errorf("Interpreter = %q, %v, want error %v", got, err, tt.err)
@@ -132,10 +132,10 @@ func TestInterpreter(t *testing.T) {
 			}
 		})
 	}
-	if _, err := overlays.Interpreter(d+"/none", ""); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := overlays.Interpreter(d+"/none", "", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v, want %v", err, fs.ErrNotExist)
 	}
-	if _, err := overlays.Interpreter(d, ""); err == nil {
+	if _, err := overlays.Interpreter(d, "", nil); err == nil {
 		t.Error("a directory has no interpreter, and there is no error")
 	}
 }
@@ -151,7 +151,7 @@ func TestInterpreterAgainstKernel(t *testing.T) {
 		if err != nil {
 			missing(t, "%s is not installed", tool)
 		}
-		files, err := overlays.Interpreter(path, os.Getenv("PATH"))
+		files, err := overlays.Interpreter(path, os.Getenv("PATH"), nil)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -172,7 +172,7 @@ func TestInterpreterAgainstKernel(t *testing.T) {
 			t.Fatal(err)
 		}
 		kernel := exec.Command(name).Run()
-		_, err := overlays.Interpreter(name, "")
+		_, err := overlays.Interpreter(name, "", nil)
 		if (err == nil) != (kernel == nil) {
 			t.Errorf("%.20q: Interpreter says %v, the kernel %v", text, err, kernel)
 		}

@@ -58,7 +58,10 @@ func run(args []string) int {
 		say.report(report, err)
 	}
 	if o.explain {
-		os.Stdout.Write(report.Explain())
+		if _, err := os.Stdout.Write(report.Explain()); err != nil {
+			say.line("", "stdout: "+argv.Escape(err.Error()))
+			return exitFailed
+		}
 	}
 	if o.json {
 		if _, err := os.Stdout.Write(report.JSON()); err != nil {
@@ -91,7 +94,7 @@ func runCall(s *exec.Supervisor, o *options) (*exec.Report, error) {
 	}
 	if werr != nil && err == nil {
 		err = &exec.SetupError{Op: "--report", Err: werr}
-		report.Notes = append(report.Notes, "the report could not be written: "+argv.Escape(werr.Error()))
+		report.Exit = exitFailed
 	}
 	return report, err
 }
