@@ -130,6 +130,7 @@ func (r *run) request() *guard.Request {
 // Concluded is the report of a call that ended before Run, with err.
 func (s *Supervisor) Concluded(call *Call, err error) *Report {
 	r := &run{s: s, call: call, report: &Report{Schema: 1, wouldBe: call.DryRun}, callID: newID()}
+	defer r.close()
 	r.conclude(err)
 	return r.report
 }

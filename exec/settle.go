@@ -38,8 +38,15 @@ func (r *run) conclude(err error) {
 	if r.call.DryRun {
 		return
 	}
-	if rerr := r.record(err); rerr != nil {
-		r.note("audit: " + argv.Escape(rerr.Error()) + ": this call is not recorded in full")
+	r.tell(err)
+}
+
+// tell writes the next record. Where that fails the call goes on, and says once
+// that it is not recorded.
+func (r *run) tell(err error) {
+	if rerr := r.record(err); rerr != nil && !r.untold {
+		r.untold = true
+		r.note("audit: " + argv.Escape(rerr.Error()) + ": this call is not recorded")
 	}
 }
 

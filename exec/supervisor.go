@@ -199,6 +199,7 @@ type run struct {
 	tmp           string
 	log           *audit.Log
 	outcome       *Outcome
+	untold        bool // the log failed, and a note says so
 }
 
 func (r *run) close() {
@@ -240,9 +241,7 @@ func (r *run) do(ctx context.Context) error {
 	if err := r.admit(); err != nil {
 		return err
 	}
-	if err := r.record(nil); err != nil {
-		r.note("audit: " + argv.Escape(err.Error()) + ": this call is not recorded")
-	}
+	r.tell(nil)
 	return r.spawn(ctx)
 }
 

@@ -237,7 +237,7 @@ func (b *builder) hidden(f *path.File, all bool) []string {
 	}
 	if all {
 		for _, p := range b.j.beneath(f) {
-			if p.Role == path.CredentialStore || p.Role == path.RawDevice {
+			if p.Role == path.CredentialStore || p.Role == path.RawDevice || p.Role == path.Own {
 				list = append(list, p.Path)
 			}
 		}
