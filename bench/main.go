@@ -104,7 +104,7 @@ func startupContestants(s *scratch, wrap, cat string) []*contestant {
 		{name: "timeout", argv: []string{"timeout", "60", cat, "small"}, note: "`timeout 60 cat FILE`: holds it to nothing"},
 		{name: "wrap", argv: wrapped(), note: "`wrap --readonly cat FILE`: judgement, cage, breaker, audit"},
 		{name: "wrap, no breaker", argv: wrapped("--no-breaker"), note: "the same with `--no-breaker`"},
-		{name: "wrap, no cage", argv: wrapped("--cage", "off"), note: "the same with `--cage off`"},
+		{name: "wrap, no cage", argv: wrapped("-q", "--cage", "off"), note: "the same with `--cage off`"},
 		{name: "bwrap", argv: []string{"bwrap", "--ro-bind", "/", "/", "--dev", "/dev", cat, "small"}, note: "`bwrap --ro-bind / / --dev /dev`: all of the disk readable, the network open"},
 	}
 	landrun := &contestant{name: "landrun", note: "`landrun --best-effort --rox /usr --ro DIR`: Landlock only"}
