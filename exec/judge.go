@@ -79,6 +79,9 @@ func (r *run) decide() error {
 			names = append(append([]string{}, names...), unknownProfiles...)
 		}
 	}
+	if r.call.Net == guard.NetAll {
+		names = append(slices.Clip(names), "net", "tls")
+	}
 	if !r.call.SharedTmp && r.needsTmp() {
 		var err error
 		if r.tmp, err = nameTmp(r.root.Path()); err != nil {

@@ -149,6 +149,8 @@ var reports = []report{
 	{id: "F08 rm -r", setup: "mkdir -p w/d1/x", args: "rm -r d1", check: `[ ! -e w/d1 ]`},
 	{id: "F08 rmdir, unknown", setup: "mkdir -p w/d1", args: "rmdir d1", check: `[ ! -e w/d1 ]`},
 	{id: "F08 rmdir, read-only", setup: "mkdir -p w/d1", args: "--readonly rmdir d1", code: 1, err: `.`, check: `[ -d w/d1 ]`},
+	{id: "F16 names are found with a network, wherever resolv.conf leads", argv: []string{"--net", "all", "--readonly", "sh", "-c", "getent hosts localhost >/dev/null && cat /etc/resolv.conf >/dev/null && echo found"}, out: "^found$"},
+	{id: "F16 twin: not without", argv: []string{"--readonly", "sh", "-c", "cat /etc/resolv.conf"}, code: 1, err: "Permission denied"},
 	{id: "F21 ln inside", setup: "echo 1 >w/a", args: "ln a b", check: `[ w/a -ef w/b ]`},
 	{id: "F23 a deny that covers the root", args: "--deny .. cat f", code: 125, err: `--deny|den`},
 	{
