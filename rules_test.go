@@ -196,7 +196,7 @@ func TestOtherSystemsBuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: cross-compiles the standard library the first time")
 	}
-	for _, system := range []string{"linux/arm64", "darwin/amd64", "freebsd/amd64"} {
+	for _, system := range []string{"linux/arm64", "linux/386", "darwin/amd64", "freebsd/amd64"} {
 		t.Run(system, func(t *testing.T) {
 			trackTree(t)
 			goos, goarch, _ := strings.Cut(system, "/")

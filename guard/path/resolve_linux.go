@@ -210,7 +210,7 @@ func (f *File) stat() error {
 	if err := unix.Fstatfs(f.FD, &fsys); err != nil {
 		return err
 	}
-	switch fsys.Type {
+	switch uint32(fsys.Type) { // an int32 on some machines
 	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.SELINUX_MAGIC,
 		unix.BPF_FS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.DEVPTS_SUPER_MAGIC, unix.EFIVARFS_MAGIC,
 		unix.PSTOREFS_MAGIC, unix.NSFS_MAGIC, unix.BINFMTFS_MAGIC, unix.HUGETLBFS_MAGIC, 0x62656570 /* configfs */, 0x19800202 /* mqueue */ :
