@@ -75,7 +75,8 @@ func TestReportedCases(t *testing.T) {
 		{name: "A24 not from the root", files: "w/sub/f,w/g", line: "cat ../g", with: workdir("sub")},
 		{name: "A24 nor above it", files: "w/sub/f,g", line: "cat ../../g", with: workdir("sub"), want: "path.foreign_temp"},
 		{name: "A25 an absolute path inside", files: "w/f", line: "cat R/w/f"},
-		{name: "A28 a file URL is a name", line: "cat file:///etc/passwd"},
+		{name: "A28 a file URL is the path in it", line: "cat file:///etc/passwd", want: "path.outside_root"},
+		{name: "A28 twin", files: "w/f", line: "cat file:f"},
 		{name: "A30 a nested directory", files: "w/.wt/a/src/f.go", line: "tee src/f.go", mode: ReadWrite, with: workdir(".wt/a")},
 		{name: "A32 a dollar is a byte", line: "cat $HOME/.profile"},
 		{name: "A32 a tilde is one too", line: "cat ~/.ssh/id", want: "path.credential"}, // "w/~/.ssh" would be one

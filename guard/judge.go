@@ -115,6 +115,11 @@ func (j *judge) operand(op *argv.Operand) (v Verdict, uses []use, ref *Refusal) 
 	if op.Text == "" {
 		return v, nil, j.unresolvable(op, &path.Error{Name: text, Err: path.ErrEmpty})
 	}
+	if op.Value.Kind == argv.Path {
+		if ref := j.url(op); ref != nil {
+			return v, nil, ref
+		}
+	}
 	uses, err := j.uses(op, text)
 	if err != nil {
 		return v, uses, j.unresolvable(op, err)
